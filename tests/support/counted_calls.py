@@ -23,6 +23,7 @@ from tests.support.simulated_gpu import GpuTensor
 
 PRODUCTS = {"mm", "addmm", "bmm", "_flash_attention_forward", "_flash_attention_backward"}
 CASTS = {"_to_copy", "_foreach_copy_"}
+NONE = {"detach", "_unsafe_view", "empty", "empty_like", "new_empty"}  # for which nothing runs
 PICKS = {"gather", "index_select", "embedding"}  # which read no more than they write
 
 
@@ -41,7 +42,7 @@ class Calls(TorchDispatchMode):
         made = func(*args, **(kwargs or {}))
         tensors = [each for each in tree_leaves((args, kwargs, made)) if isinstance(each, GpuTensor)]
         name = str(func._schema.name).removeprefix("aten::")
-        if tensors and not func.is_view and name not in {"detach", "_unsafe_view", "empty_like", "new_empty"}:
+        if tensors and not func.is_view and name not in NONE:
             self.names[name] += 1
             self.bytes += 0 if name in PRODUCTS else _moved(name, args, made, tensors)
         return made

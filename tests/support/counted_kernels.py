@@ -1,6 +1,7 @@
 """The calls of a compiled layer, by torch's own plan of what Triton would fuse, without Triton and without compiling.
 
-Texts are packed on a processor. A GPU may take two calls for a sum over many rows, which is one here.
+Texts are packed on a processor. Tensors are joined by one call, as on a GPU; a processor takes one for each. A GPU may
+take two calls for a sum over many rows, which is one here.
 """
 
 from __future__ import annotations
@@ -67,7 +68,7 @@ def _planned() -> Iterator[list[int]]:
 
     torch.compiler.reset()
     with (
-        config.patch({"fx_graph_cache": False, "cpp.simdlen": 1}),
+        config.patch({"fx_graph_cache": False, "cpp.simdlen": 1, "force_pointwise_cat": True}),
         mock.patch.object(AsyncCompile, "cpp_pybinding", return_value=lambda *_: None),
         mock.patch.object(GraphLowering, "_update_scheduler", counting),
     ):

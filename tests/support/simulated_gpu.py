@@ -26,6 +26,7 @@ from torch.utils._device import _device_constructors
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves, tree_map
 
+from encore.models.residual import zero
 from tests.support.simulated_attention import KERNELS
 
 GPU = torch.device("cuda", int(os.environ.get("LOCAL_RANK", "0")))  # each process has one of its own
@@ -207,6 +208,8 @@ def simulated_gpu() -> Iterator[SimulatedGpu]:
             (Tensor, "pin_memory", lambda tensor, *_: tensor.clone()),
         ):
             patches.enter_context(mock.patch.object(owner, name, instead))
+        zero.cache_clear()
+        patches.callback(zero.cache_clear)
         patches.callback(torch.__future__.set_swap_module_params_on_conversion, swaps)
         torch.__future__.set_swap_module_params_on_conversion(True)
         yield patches.enter_context(gpu)
@@ -329,4 +332,9 @@ def _product(left: Tensor, right: Tensor, dtype: torch.dtype, *, out: Tensor) ->
     return torch.mm(left.to(dtype), right.to(dtype), out=out)
 
 
-IMPLEMENTED = KERNELS | {"aten.mm.dtype_out": _product}  # operators that the processor lacks
+def _sum_with_product(total: Tensor, left: Tensor, right: Tensor, dtype: torch.dtype, *, out: Tensor) -> Tensor:
+    return torch.addmm(total, left.to(dtype), right.to(dtype), out=out)
+
+
+OF_TWO_TYPES = {"aten.mm.dtype_out": _product, "aten.addmm.dtype_out": _sum_with_product}
+IMPLEMENTED = KERNELS | OF_TWO_TYPES  # operators that the processor lacks

@@ -12,6 +12,7 @@ from encore.errors import EncoreError
 from encore.models.config import EncoderConfig
 from encore.models.heads import projector
 from encore.models.packing import Layout, Visible, attend, layout
+from encore.models.residual import branch, rejoin
 from encore.models.transfer import to_device
 
 
@@ -55,18 +56,19 @@ class SelfAttention(nn.Module):
         for name in ("joined", "joined_bias"):
             self.register_parameter(name, None)
 
-    def forward(self, states: Tensor, hidden: Tensor, visible: Visible) -> Tensor:
-        """``states`` [..., H] look at ``hidden`` -> [..., H]; ``visible`` as in ``packing.attend``."""
+    def forward(self, states: Tensor, hidden: Tensor, visible: Visible) -> tuple[Tensor, Tensor]:
+        """``states`` [..., H] look at ``hidden`` -> [..., H], and the states; ``visible`` as in ``packing.attend``."""
         weight, bias, width = self.joined, self.joined_bias, states.shape[-1]
         if weight is None or bias is None:
             query, key, value = self.query(states), self.key(hidden), self.value(hidden)
         elif states is hidden:
-            query, key, value = F.linear(states, weight, bias).chunk(3, -1)
+            mapped, states = branch(states, weight, bias)
+            query, key, value = mapped.chunk(3, -1)
         else:
             query = F.linear(states, weight[:width], bias[:width])
             key, value = F.linear(hidden, weight[width:], bias[width:]).chunk(2, -1)
         query, key, value = (part.unflatten(-1, (self.heads, -1)) for part in (query, key, value))
-        return attend(query, key, value, visible, self.rate if self.training else 0.0).flatten(-2)
+        return attend(query, key, value, visible, self.rate if self.training else 0.0).flatten(-2), states
 
 
 class Output(nn.Module):
@@ -80,7 +82,8 @@ class Output(nn.Module):
 
     def forward(self, states: Tensor, residual: Tensor) -> Tensor:
         """states [..., width], residual [..., H] -> [..., H]."""
-        normed: Tensor = self.LayerNorm(residual + self.dropout(self.dense(states)))
+        rate = self.dropout.p if self.training else 0.0
+        normed: Tensor = self.LayerNorm(rejoin(residual, states, self.dense, rate=rate))
         return normed
 
 
@@ -94,7 +97,7 @@ class Attention(nn.Module):
 
     def forward(self, states: Tensor, hidden: Tensor, visible: Visible) -> Tensor:
         """``states`` [..., H] look at ``hidden`` -> [..., H]; ``visible`` as in ``packing.attend``."""
-        attended: Tensor = self.output(self.self(states, hidden, visible), states)
+        attended: Tensor = self.output(*self.self(states, hidden, visible))
         return attended
 
 
@@ -105,9 +108,10 @@ class Intermediate(nn.Module):
         super().__init__()
         self.dense = nn.Linear(config.hidden, config.intermediate)
 
-    def forward(self, hidden: Tensor) -> Tensor:
-        """hidden [..., H] -> [..., I], I the width of the feed-forward network."""
-        return F.gelu(self.dense(hidden))
+    def forward(self, hidden: Tensor) -> tuple[Tensor, Tensor]:
+        """hidden [..., H] -> [..., I], I the width of the feed-forward network, and hidden."""
+        mapped, hidden = branch(hidden, self.dense.weight, self.dense.bias)
+        return F.gelu(mapped), hidden
 
 
 class Layer(nn.Module):
@@ -131,7 +135,7 @@ class Layer(nn.Module):
             As ``states``.
         """
         attended = self.attention(states, hidden, visible)
-        transformed: Tensor = self.output(self.intermediate(attended), attended)
+        transformed: Tensor = self.output(*self.intermediate(attended))
         return transformed
 
 

@@ -66,9 +66,9 @@ class Packing:
         places = mask.flatten().nonzero().squeeze(1)
         ends = F.pad(mask.sum(1).cumsum(0), (1, 0)).int()
         self.mask, self.shape = to_device(mask, device), mask.shape
-        self.places = to_device(places, device)  # [T], in the rectangle
+        # Of each token [T] its place in the rectangle, and in its text.
+        self.places, self.positions = to_device(torch.stack([places, places % mask.shape[1]]), device)
         self.bounds = Bounds(to_device(ends, device), mask.shape[1])
-        self.positions = self.places % mask.shape[1]
         self.visible = self.texts = self
         # Asked for here, since a compiled layer cannot.
         self.ampere = device.type == "cuda" and torch.cuda.get_device_capability(device) >= AMPERE

@@ -9,7 +9,8 @@ Contrastive Learning Batch Size under Memory Limited Setup"). A batch in one par
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, reduce
+from operator import add
 from typing import Any
 
 import torch
@@ -20,7 +21,7 @@ from encore.training import machine
 from encore.training.batches import BatchPart
 from encore.training.distributed import ALONE, ProcessGroup
 from encore.training.half_precision import Copies
-from encore.training.task import ForwardOutput, Task, weighted
+from encore.training.task import ForwardOutput, Task, times, weighted
 
 Terms = dict[str, Tensor]
 EXAMPLES = ""  # the count of examples, among the counts of terms by name
@@ -102,11 +103,12 @@ def backward(models: TrainingModels, batch: list[BatchPart], weights: dict[str, 
             for place, part in enumerate(batch):
                 done, kept = kept or models.run(part), None
                 shares = _shares(models.task, part, done, whole)
+                found = {name: times(shares[name], loss) for name, loss in done.losses.items()}
                 pull = {name: pulled.split([part.examples for part in batch])[place] for name, pulled in pulls.items()}
-                _carry_back(done, shares, pull, weights)
+                _carry_back(done.embeddings, pull, weighted(found, weights))
                 give_gradients()
-                for name, loss in done.losses.items():
-                    losses[name] = losses.get(name, 0) + shares[name] * loss.detach()
+                for name, loss in found.items():
+                    losses[name] = losses[name] + loss.detach() if name in losses else loss.detach()
     group.sum_gradients(parameter for module in (models.encoder, models.heads) for parameter in module.parameters())
     return _terms({name: group.sum(loss) for name, loss in losses.items()}, contrasts, weights)
 
@@ -172,18 +174,15 @@ def _batch_loss(
     return {name: term.detach() for name, term in terms.items()}, pulls
 
 
-def _carry_back(
-    done: ForwardOutput, shares: dict[str, float], pull: dict[str, Tensor], weights: dict[str, float]
-) -> None:
-    """Add a part's gradient to that of the parameters: of its share of the losses, and what pulls its embeddings.
+def _carry_back(embeddings: dict[str, Tensor], pull: dict[str, Tensor], loss: Tensor) -> None:
+    """Add a part's gradient to that of the parameters: of its share of the loss, and what pulls its embeddings.
 
     Gradients handed to ``torch.autograd.backward`` would make it import SymPy, half a second of every training.
     """
-    loss = weighted({name: shares[name] * loss for name, loss in done.losses.items()}, weights)
-    ends = [(done.embeddings[name] * gradient).sum() for name, gradient in pull.items()]
-    whole = sum(end for end in (*ends, loss) if isinstance(end, Tensor) and end.requires_grad)
-    if isinstance(whole, Tensor):
-        whole.backward()
+    ends = [*((embeddings[name] * gradient).sum() for name, gradient in pull.items()), loss]
+    ends = [end for end in ends if isinstance(end, Tensor) and end.requires_grad]
+    if ends:
+        reduce(add, ends).backward()
 
 
 def _terms(losses: Terms, contrasts: Terms, weights: dict[str, float]) -> Terms:

@@ -81,7 +81,8 @@ class Copies:
                 copy.grad = None
         if not found:
             return
-        row = torch.cat(found).float()  # two calls for all
+        row = torch.empty(sum(map(len, found)), dtype=torch.float32, device=found[0].device)
+        torch._foreach_copy_(row.split([len(each) for each in found]), found)
         sums, added = list[Tensor](), list[Tensor]()
         for weight, part in zip(learned, row.split([weight.numel() for weight in learned]), strict=True):
             if weight.grad is None and weight.requires_grad:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
+from functools import reduce
+from operator import add
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -145,5 +147,10 @@ def text_parts(
 
 def weighted(terms: dict[str, Tensor], weights: dict[str, float]) -> Tensor:
     """The weighted sum of scalar terms, a scalar, in the order of the weights; terms without a weight do not count."""
-    total: Tensor = sum(weight * terms[name] for name, weight in weights.items() if name in terms)  # type: ignore[assignment]
-    return total
+    parts = [times(weight, terms[name]) for name, weight in weights.items() if name in terms]
+    return reduce(add, parts) if parts else 0  # type: ignore[return-value]
+
+
+def times(weight: float, term: Tensor) -> Tensor:
+    """A scalar term times its weight, without a call of a GPU for a weight of 1."""
+    return term if weight == 1 else weight * term

@@ -15,17 +15,16 @@ import torch.nn.functional as F
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
-from encore.models.precision import at_least_float32
+from encore.models.precision import add_product, at_least_float32
 
-BLOCK = 1 << 28  # bytes of logits in single precision; see below
+BLOCK = 1 << 30  # bytes of logits in single precision; see below
 TILE = 128  # rows that matrix products on tensor cores come in
 
 
 def positions_at_once(vocabulary: int) -> int:
-    """Positions whose logits fill a block: 2,176 over BERT's 30,522 pieces.
+    """Positions whose logits fill a block: 8,704 over BERT's 30,522 pieces.
 
-    That is little next to what an encoder keeps, and enough for each block's products to fill a GPU, and to cost more
-    than adding its gradient [V, H] of the word embeddings to that of the blocks before.
+    With 15 % masked that is the share of 58,000 tokens, for which an encoder of 12 layers keeps 15 times as much.
     """
     return max(BLOCK // (4 * vocabulary) // TILE, 1) * TILE
 
@@ -56,9 +55,11 @@ class _InBlocks(torch.autograd.Function):
         """The loss; if ``learning``, ``ctx`` keeps the gradients of states [N, H], words [V, H] and bias [V]."""
         kind = _products(words)
         weights, offsets = words.to(kind), None if bias is None else bias.to(kind)
-        total = at_least_float32(states.new_zeros(()))
-        learned = (states, words, words[:, 0]) if learning else ()
-        gradients = [at_least_float32(torch.zeros_like(each)) for each in learned]
+        sums = torch.promote_types(kind, torch.float32)
+        total = states.new_zeros((), dtype=sums)
+        learned = (weights, weights[:, 0]) if learning else ()
+        gradients = [torch.zeros_like(each, dtype=sums) for each in learned]
+        of_states = states.new_empty(states.shape, dtype=kind)
         rows = positions_at_once(len(words))
         for first in range(0, len(states), rows):
             block = slice(first, first + rows)
@@ -66,16 +67,20 @@ class _InBlocks(torch.autograd.Function):
             likelihood, gradient = of_logits(F.linear(inputs, weights, offsets), places, learning)
             total -= likelihood
             if learning:
-                _add(gradients, block, gradient, inputs, weights)
+                torch.mm(gradient, weights, out=of_states[block])
+                add_product(gradients[0], gradient.T, inputs)
+                gradients[1] += gradient.sum(dim=0, dtype=sums)
             del gradient  # before the next block's
-        ctx.save_for_backward(*gradients)
+        ctx.save_for_backward(of_states.to(states.dtype), *gradients)
         return total
 
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, upstream: Tensor) -> tuple[Tensor | None, ...]:
         """The gradients for an upstream one, a scalar."""
-        of_states, of_words, of_bias = (upstream * gradient for gradient in ctx.saved_tensors)
+        of_states, of_words, of_bias = (  # as a vector [1], ``upstream`` is not rounded to half precision first
+            torch.mul(gradient, upstream[None], out=torch.empty_like(gradient)) for gradient in ctx.saved_tensors
+        )
         return of_states, of_words, of_bias if ctx.needs_input_grad[2] else None, None, None
 
 
@@ -95,13 +100,5 @@ def of_logits(logits: Tensor, places: Tensor, learning: bool) -> tuple[Tensor, T
     true = log_shares.gather(1, places)
     if learning:
         torch.exp(log_shares, out=logits)
-        logits.scatter_(1, places, (true.exp() - 1).to(logits.dtype))
+        logits.scatter_(1, places, torch.expm1(true, out=torch.empty_like(true, dtype=logits.dtype)))
     return true.sum(), logits
-
-
-def _add(gradients: list[Tensor], block: slice, of_logits: Tensor, inputs: Tensor, weights: Tensor) -> None:
-    """Add a block's part to the gradients of states, words and bias: ``of_logits`` [n, V], ``inputs`` [n, H]."""
-    of_states, of_words, of_bias = gradients
-    of_bias += of_logits.sum(dim=0, dtype=of_bias.dtype)
-    of_states[block] = of_logits @ weights
-    of_words += of_logits.T @ inputs

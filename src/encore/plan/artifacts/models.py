@@ -22,7 +22,7 @@ from encore.stages.start import refuse_markers
 NAMED_BY_INPUTS = {"checkpoint", "revision", "sha256", "lineage"}  # of a backbone
 SHARED = 0  # the seed of a start without chance, or a trained one: as the papers have one BERT, all seeds have one
 NAMED_ELSEWHERE = {"mined_by", "triples", "systems_file", "teachers", "teacher_scores", "batch_teachers"}
-BF16 = 2  # the version of how trainings compute in bf16; raised where last bits change there alone
+BF16 = 3  # the version of how trainings compute in bf16; raised where last bits change there alone
 # Fields of a step that came after models had names: of no spec where they have their default, as before them.
 ADDED = {
     "head_warmup",
