@@ -220,7 +220,7 @@ def loss_differences(one: Record, other: Record) -> dict[str, float]:
 def excerpt(labels: Record) -> str:
     """The README's table, as Markdown: R@10 with 1 % and 10 % of the labels, and with 1 % its gain over the control.
 
-    A gain is bold if it is significant after Holm's correction, and so is a value with 10 % of which the gain is.
+    A gain is bold if it is significant after Holm's correction, and a value with 10 % if its gain is.
     """
     cells = labels.data("tables/real/labels").set_index(["row", "column"])
     lines = ["| system | R@10, 1 % | gain [95 %] | R@10, 10 % |", "| --- | ---: | ---: | ---: |"]
@@ -228,8 +228,8 @@ def excerpt(labels: Record) -> str:
         few, more = cells.loc[(row, "r10-1")], cells.loc[(row, "r10-10")]
         gain = "" if pd.isna(few.p_holm_control) else _gain(few)
         value = f"{more.reproduced:.3f}"
-        above = more.p_holm_control < SIGNIFICANT and more.delta_control > 0
-        lines.append(f"| {few.label} | {few.reproduced:.3f} | {gain} | {f'**{value}**' if above else value} |")
+        shown = f"**{value}**" if more.p_holm_control < SIGNIFICANT else value
+        lines.append(f"| {few.label} | {few.reproduced:.3f} | {gain} | {shown} |")
     return "\n".join(lines)
 
 

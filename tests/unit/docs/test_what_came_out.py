@@ -33,6 +33,9 @@ def last_step(plan, lineage):
     return plan.resolve.step(plan.resolve.lineage(lineage).steps[-1])
 
 
+PAGE_OF_LABELS = " ".join((ROOT / "docs/results-real-labels.md").read_text().split())
+
+
 @pytest.fixture(scope="module")
 def labels():
     """The cells of real text under R@10 with 1 % of the labels, by row."""
@@ -40,7 +43,7 @@ def labels():
 
 
 def test_the_readme_has_the_rows_of_real_text(readme, labels):
-    """Each number as the record's CSV has it; bold is what is significantly above the control."""
+    """Each number as the record's CSV has it; bold is what differs significantly from the control."""
     found = readme.partition(PROGRAM.README_TABLE[0])[2].partition(PROGRAM.README_TABLE[1])[0]
     lines = [[cell.strip() for cell in line.strip("|").split("|")] for line in found.strip().splitlines()[2:]]
     assert [line[0] for line in lines] == list(labels.label)
@@ -48,7 +51,7 @@ def test_the_readme_has_the_rows_of_real_text(readme, labels):
     for (_, recall, gain, more), (row, cell) in zip(lines, labels.iterrows(), strict=True):
         values = (float(recall), float(more.strip("*")))
         assert values == pytest.approx((cell.reproduced, ten.reproduced[row]), abs=5.1e-4)
-        assert more.startswith("**") == (ten.p_holm_control[row] < 0.05 and ten.delta_control[row] > 0), row
+        assert more.startswith("**") == (ten.p_holm_control[row] < 0.05), row
         assert gain.startswith("**") == (cell.p_holm_control < 0.05), row
         told = [float(number.replace("−", "-")) for number in re.findall(r"[+−][\d.]+", gain)]
         expected = [cell.delta_control, cell.interval_low, cell.interval_high] if pd.notna(cell.p_holm_control) else []
@@ -59,20 +62,17 @@ def test_what_the_readme_and_the_page_say_of_real_text(labels):
     """Which rows gain and which change nothing, by the table's verdicts and by the claims."""
     verdicts = labels.verdict.dropna().groupby(labels.verdict).groups
     assert set(verdicts["holds here"]) == {"ict", "bfs", "ict-bfs-wlp", "bow"}
-    assert set(verdicts["equivalent within 0.03"]) == {"mlm", "wlp"}
+    assert set(verdicts["equivalent within 0.03"]) == {"wlp"}
+    assert labels.verdict["mlm"] == "fails here", "significantly below the control"
+    assert f"{-labels.delta_control['mlm']:.3f} below the control" in PAGE_OF_LABELS
     times = labels.reproduced / labels.reproduced["none"]
     assert (times[["bow", "ict"]] > 1.8).all(), "nearly double"
-    assert times[["bfs", "ict-bfs-wlp"]].between(1.45, 1.55).all(), "by half"
+    assert times[["bfs", "ict-bfs-wlp"]].between(1.6, 1.73).all(), "by two thirds"
     assert (labels.reproduced[["bm25", "minilm"]] > 2 * labels.reproduced["bow"]).all(), "far below"
     claims = LABELS.data("claims").set_index("id").verdict
-    for name in (
-        "C153",
-        "C161",
-        "C163",
-        "C164",
-        "C183",
-    ):  # ICT, MLM, BoW, the control
+    for name in ("C153", "C161", "C163", "C183", "C184"):  # ICT, MLM, BoW, the control, MLM
         assert claims[name] == "holds here", name
+    assert claims["C164"] == "same direction", "BoW prediction above ICT, BFS, WLP and the three tasks"
     assert claims["C154"] == "fails here", "the three tasks above ICT"
 
 
@@ -81,18 +81,28 @@ def test_the_page_has_the_held_out_losses_of_the_start():
     assert ", ".join(f"{loss:.2f}" for loss in losses) in (ROOT / "docs/results-real-labels.md").read_text()
 
 
-def test_the_page_says_how_far_a_start_of_another_machine_is():
-    scores = [
-        pd.read_csv(ROOT / f"config/tuning/{name}.csv").query("row == 'none' and value == 6e-5").score.item()
-        for name in ("labels-1", "labels-1-edges")
-    ]
-    text = " ".join((ROOT / "docs/results-real-labels.md").read_text().split())
-    assert (
-        "had {:.3f} of R@10 on validation without further pre-training at a rate of 6e-5; this one has {:.3f}".format(
-            *scores
-        )
-        in text
-    )
+def test_the_page_says_what_another_start_gave(labels):
+    """The same four rows gain, in the same order, and no other; the numbers are those of its table."""
+    other = pd.read_csv(ROOT / "docs/recorded/labels-other-start.csv").set_index("row")
+    gains = [set(each.index[each.verdict == "holds here"]) for each in (labels, other)]
+    assert gains[0] == gains[1] == {"bow", "ict", "bfs", "ict-bfs-wlp"}
+    orders = [each.reproduced[sorted(gains[0])].sort_values().index.to_list() for each in (labels, other)]
+    assert orders[0] == orders[1]
+    names = {"none": "none", "bow": "BoW prediction", "ict": "ICT", "bfs": "BFS", "ict-bfs-wlp": "the three tasks"}
+    names |= {"mlm": "further MLM", "wlp": "WLP"}
+    assert ", ".join(f"{name} {other.reproduced[row]:.3f}" for row, name in names.items()) in PAGE_OF_LABELS
+
+
+def test_what_the_page_says_of_ten_times_the_labels(labels):
+    """What still gains, and that no further pre-training has then about what ICT has with a tenth of them."""
+    ten = LABELS.data("tables/real/labels").query("column == 'r10-10'").set_index("row")
+    assert ten.reproduced["none"] == pytest.approx(labels.reproduced["ict"], abs=0.01)
+    claims = LABELS.data("claims").set_index("id").verdict
+    gains = {row for row in ten.index if ten.verdict[row] == "holds here"}
+    assert gains == {"bow", "ict", "bfs", "ict-bfs-wlp"}
+    assert (ten.delta_control[["bow", "ict"]] > 0.07).all()
+    assert ten.delta_control[["bfs", "ict-bfs-wlp"]].between(0.02, 0.05).all(), "a little"
+    assert [claims[name] for name in ("C172", "C173", "C184", "C183")] == ["holds here"] * 4
 
 
 def test_the_readme_says_what_the_league_found(readme, league):
