@@ -183,7 +183,7 @@ def test_what_was_encoded_zero_shot_is_not_encoded_again(bare: Path, packed: boo
     assert "100 to test with" in said
     assert "Not used here: 270 queries to train on and 30 to validate with; without --zero-shot they are." in said
     said = new("second", "--beir", "data/own", "--checkpoint", given, "--rows", "none,mlm")
-    assert "config/first.yaml has the same texts and encoder: what it has made of them is used again." in said
+    assert "config/first.yaml has the same texts and encoder: what is made of them is used by both." in said
     first, _ = planned("config/first.yaml")
     second, _ = planned("config/second.yaml")
     assert first.made.keys() < second.made.keys(), "the model as it is, its vectors, runs and scores"

@@ -136,7 +136,7 @@ def test_what_was_encoded_zero_shot_is_not_encoded_again(bare: Path, library: Ca
     encoder()
     for name, words in (("first", ("--zero-shot",)), ("second", ("--rows", "none"))):
         said = new(name, "--ir-datasets", "beir/scifact", "--checkpoint", "models/theirs", *words)
-    assert "config/first.yaml has the same texts and encoder: what it has made of them is used again." in said
+    assert "config/first.yaml has the same texts and encoder: what is made of them is used by both." in said
     first, second = (planned(f"config/{name}.yaml")[0] for name in ("first", "second"))
     assert first.made.keys() < second.made.keys(), "the model as it is, its vectors, runs and scores"
     assert [each.stage for each in first.made.values()].count("encode") == 1

@@ -133,7 +133,7 @@ def test_few_rows_are_printed_only_and_the_table_and_the_page_of_systems_say_why
     shown = [name for field in re.findall(r"^\| `(tables\..+?)` \|", SHOWN, re.M) for name in alternatives(field)]
     assert sorted(shown) == sorted(copied)
     assert 0 < len(copied) <= 12
-    assert f"; {len(copied)} are shown with their source" in (values.ROOT / "README.md").read_text()
+    assert f"; {len(copied)} are shown with source" in (values.ROOT / "README.md").read_text()
     page = (values.ROOT / "docs/systems.md").read_text().split("## Printed only")[1].split("\n## ")[0]
     for row, table in copied.values():
         (note,) = (note for note in table.notes if note.startswith("Printed only: "))
