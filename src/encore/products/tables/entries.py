@@ -8,16 +8,16 @@ another paper printed. ``{name}`` in a system, a dataset, a split or a reported 
 import re
 from collections.abc import Iterable
 from graphlib import CycleError, TopologicalSorter
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from pydantic import Field, StrictFloat, StrictInt, StrictStr, create_model, model_validator
+from pydantic import AfterValidator, Field, StrictFloat, StrictInt, StrictStr, create_model, model_validator
 
 from encore.config.validation import Strict, nearest
 from encore.plan.lineage import spelled
 from encore.products.tables.grid import ColumnFields, RowFields, Significance
 from encore.products.tables.sources.kinds import SOURCES, TESTED
 
-Variables = dict[str, StrictInt | StrictFloat | StrictStr]
+Variables = dict[str, Annotated[StrictInt | StrictFloat | StrictStr, AfterValidator(spelled)]]
 _NAME = re.compile(r"{(\w*)}")
 
 
@@ -217,7 +217,7 @@ def fill_vars(text: str, row: RowEntry, column: ColumnEntry) -> str:
     A placeholder without a value stays; no cell that is run has one.
     """
     values = {**column.vars, **row.vars}
-    while (after := _NAME.sub(lambda name: spelled(values[name[1]]) if name[1] in values else name[0], text)) != text:
+    while (after := _NAME.sub(lambda name: str(values.get(name[1], name[0])), text)) != text:
         text = after
     return text
 
