@@ -63,7 +63,7 @@ def test_a_study_keeps_its_own_results_beside_its_own_run(clone: Clone, study: C
     command = (SNAKEMAKE, wanted, "--profile", "local", "--directory", str(study.root))
     done = clone.run(*command, "--configfile", str(study.root / RUN))
     assert made_in(study, done) == wanted
-    assert f"encore show table1 --config {RUN}" in done.output, "as it is typed in the study"
+    assert f"encore audit --config {RUN}" in done.output, "as it is typed in the study"
     assert not list(clone.root.glob("results/collections/*"))
     again = study.run(
         SNAKEMAKE, wanted, "-n", "--cores", "1", "-s", f"{clone.root}/workflow/Snakefile", "--configfile", RUN
