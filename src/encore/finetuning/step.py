@@ -94,15 +94,15 @@ def finetune(
 
     chance = {name: number(seed, name) for name in ("projector", "topics", "heads")}
     encoder, heads = embed.load_for_tokens(inputs.weights, store), checkpoint.load_heads(inputs.weights)
+    towers.project(encoder, step.projector, heads, chance["projector"])
+    if step.negatives == "index":
+        encoder = towers.query_tower_alone(encoder)  # with its projector the tower of passages is fixed
+    towers.compare_by(encoder, step.pooling, step.similarity)
     task = _task(step, queries, store, encoder, inputs)
+    task.reading = encoder.config
     if step.clusters:
         assert inputs.clusterer is not None
         task.cluster_by(embed.load_for_tokens(inputs.clusterer, store), step.clusters, chance["topics"])
-    if step.negatives == "index":
-        encoder = towers.query_tower_alone(encoder)
-    towers.project(encoder, step.projector, heads, chance["projector"])
-    towers.compare_by(encoder, step.pooling, step.similarity)
-    task.reading = encoder.config
     torch.manual_seed(chance["heads"])
     own = task.heads(encoder.config)
     checkpoint.restore_heads(own, inputs.weights)
