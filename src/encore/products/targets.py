@@ -87,10 +87,10 @@ def summary(plan: Plan, root: str | None, run: str, requested: Iterable[str] = (
     lines = [f"{plan.config.title}: {said}", *(f"  {path}" for path in made)]
     told = "one digest of all results; keep it, and `encore audit --root` with it tells later whether any has changed"
     lines += [f"root {root}: {told}"] if root else []
-    tables = (found[1] for found in made.values() if found and found[0].rule == "table")
-    show = (f"show a table with `{typed.encore('show', table, run=run)}`, " for table in tables)
-    advice = f"{next(show, '')}verify all with `{typed.encore('audit', run=run)}`."
-    return "\n".join([*lines, advice[0].upper() + advice[1:]])
+    table = next((found[1] for found in made.values() if found and found[0].rule == "table"), None)
+    show, audit = typed.encore("show", table or "", run=run), typed.encore("audit", run=run)
+    advice = f"Show a table with `{show}`, verify all with `{audit}`." if table else f"Verify all with `{audit}`."
+    return "\n".join([*lines, advice])
 
 
 def lineage_targets(plan: Plan, name: str) -> list[str]:
