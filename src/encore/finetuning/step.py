@@ -97,7 +97,7 @@ def finetune(
     towers.project(encoder, step.projector, heads, chance["projector"])
     if step.negatives == "index":
         encoder = towers.query_tower_alone(encoder)  # with its projector the tower of passages is fixed
-    towers.compare_by(encoder, step.pooling, step.similarity)
+    towers.set_pooling_and_similarity(encoder, step.pooling, step.similarity)
     task = _task(step, queries, store, encoder, inputs)
     task.reading = encoder.config
     if step.clusters:

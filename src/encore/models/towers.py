@@ -125,8 +125,8 @@ def project(encoder: Encoder, kind: Projector, heads: Mapping[str, Tensor], chan
         tower.config = replace(tower.config, projector=kind)
 
 
-def compare_by(encoder: Encoder, pooling: Pooling | None, similarity: Similarity | None) -> None:
-    """Let each tower make and compare vectors otherwise; by None as it does."""
+def set_pooling_and_similarity(encoder: Encoder, pooling: Pooling | None, similarity: Similarity | None) -> None:
+    """Change how each tower pools states to a vector and compares vectors; what is None stays."""
     for tower in {encoder, encoder.query_tower}:
         own = tower.config
         tower.config = replace(own, pooling=pooling or own.pooling, similarity=similarity or own.similarity)
