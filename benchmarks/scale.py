@@ -165,7 +165,7 @@ def draw_model(folder: Path, ranges: int = RANGES) -> None:
         blocks = (random.standard_normal((size, DIMENSION), np.float32) for size in sizes)
         with recorded(folder / shard, stage="encode", spec={}, inputs=[]):
             written = SealedBlocks(folder / "state", shard)
-            write_shard(folder / shard, names[rows.start : rows.stop], DIMENSION, blocks, written)
+            write_shard(folder / shard, names.part(rows), DIMENSION, blocks, written)
 
 
 def counts_of(stage: Stage, found: dict[str, float], folder: Path) -> dict[str, float]:

@@ -55,7 +55,7 @@ def _to_disk(encoder: Encoder, store: TokenStore, folder: Path) -> None:
     """Vectors of all passages as the stage ``encode`` stores them in fp16."""
     blocks = encode(encoder, store.passages, CollectionShard(0, 1), LENGTH)
     written = SealedBlocks(folder / "state", "a benchmark")
-    write_shard(folder, store.passages.names[:], encoder.dimension, blocks, written, "fp16")
+    write_shard(folder, store.passages.names, encoder.dimension, blocks, written, "fp16")
 
 
 def _compared(encoder: Encoder, store: TokenStore, folder: Path) -> Facts:

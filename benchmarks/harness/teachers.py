@@ -201,7 +201,7 @@ def write_kept(folder: Path, queries: list[Query], store: TokenStore, step: Fine
     own = np.array([[*query.positives, *query.negatives] for query in queries])
     write_scores(folder, asked.repeat(own.shape[1]), own.ravel(), rng.normal(size=own.size))
     for name, rows, length in (("queries", asked, step.query_length), ("passages", np.unique(own), step.length)):
-        lengths = np.minimum(getattr(store, name).lengths[rows], length - 2)
+        lengths = np.minimum(getattr(store, name).lengths_of(rows), length - 2)
         vectors = (rng.normal(size=(many, DIMENSION)) / DIMENSION**0.5 for many in lengths.tolist())
         write_vectors(folder, name, rows, vectors, "token")
 

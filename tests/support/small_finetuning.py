@@ -41,7 +41,7 @@ class Texts(list):
     def __init__(self, texts, names):
         super().__init__(np.array(text, dtype=np.uint16) for text in texts)
         self.names = DocIds.of(names)
-        self.lengths = np.array([len(text) for text in texts])
+        self.lengths_of = np.array([len(text) for text in texts]).__getitem__
 
 
 class Lookup(torch.nn.Module):

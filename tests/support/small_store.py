@@ -24,6 +24,7 @@ class Sequences:
     def __init__(self, rows: Sequence[Sequence[int]]) -> None:
         self.rows = [np.array(row, dtype=np.uint16) for row in rows]
         self.lengths = np.array([len(row) for row in rows], dtype=np.int64)
+        self.lengths_of = self.lengths.__getitem__
         self.offsets = np.concatenate([[0], np.cumsum(self.lengths)])
 
     def __len__(self) -> int:

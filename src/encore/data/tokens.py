@@ -54,10 +54,15 @@ class Sequences:
             index = range(self.count)[index]
         return self.ids[self.offsets[index] : self.offsets[index + 1]]
 
-    @cached_property
+    @property
     def lengths(self) -> np.ndarray:
-        """Tokens of each text, int64."""
+        """Tokens of each text, int64; those of all texts, so that nothing long-lived should hold them."""
         return np.diff(self.offsets)
+
+    def lengths_of(self, rows: Sequence[Any] | np.ndarray) -> np.ndarray:
+        """Tokens of the texts of rows, int64 in the shape of ``rows``."""
+        first = np.asarray(rows, np.int64)
+        return np.asarray(self.offsets[first + 1] - self.offsets[first])
 
     @cached_property
     def names(self) -> DocIds:

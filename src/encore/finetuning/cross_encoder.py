@@ -36,8 +36,8 @@ class CrossEncoder(RetrievalTask):
 
     def tokens(self, examples: list[Example], sizes: np.ndarray) -> np.ndarray:
         """Tokens of all pairs of each query, [n]."""
-        queries = self.store.queries.lengths[[example.query.row for example in examples]]
-        passages = self.store.passages.lengths[[example.passages for example in examples]]
+        queries = self.store.queries.lengths_of([example.query.row for example in examples])
+        passages = self.store.passages.lengths_of([example.passages for example in examples])
         read = np.minimum(queries + 2, self.step.query_length)[:, None] + np.minimum(passages + 1, self.step.length)
         return read.sum(axis=1)
 
@@ -52,7 +52,8 @@ class CrossEncoder(RetrievalTask):
 
         queries, passages = self.store.queries, self.store.passages
         found = [(example.query.row, passage) for example in examples for passage in example.passages]
-        order = np.argsort([queries.lengths[query] + passages.lengths[row] for query, row in found], kind="stable")
+        own, read = np.array(found).T
+        order = np.argsort(queries.lengths_of(own) + passages.lengths_of(read), kind="stable")
         batch: Arrays = {"places": np.argsort(order).reshape(len(examples), -1)}
         for number, part in enumerate(in_parts(order)):
             query_tokens, known = (

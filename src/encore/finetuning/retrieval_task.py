@@ -70,8 +70,8 @@ class RetrievalTask(Task):
 
     def tokens(self, examples: list[Example], sizes: np.ndarray) -> np.ndarray:
         """Tokens of each query and its passages together, without a model's own markers, [n]."""
-        queries = self.store.queries.lengths[[example.query.row for example in examples]]
-        passages = self.store.passages.lengths[[example.passages for example in examples]]
+        queries = self.store.queries.lengths_of([example.query.row for example in examples])
+        passages = self.store.passages.lengths_of([example.passages for example in examples])
         read = np.minimum(passages + 2, self.step.length).sum(axis=1)
         return np.minimum(queries + 2, self.step.query_length) + read
 
@@ -84,7 +84,7 @@ class RetrievalTask(Task):
             rows of the store, the latter padded with -1.
         """
         own = np.array([example.passages for example in examples])
-        order = np.argsort(self.store.passages.lengths[own.ravel()], kind="stable")
+        order = np.argsort(self.store.passages.lengths_of(own.ravel()), kind="stable")
         relevant = np.full((len(examples), self.most_relevant), -1)  # as wide in every batch, for parts to fit
         for row, example in enumerate(examples):
             relevant[row, : len(example.query.relevant)] = sorted(example.query.relevant)

@@ -259,7 +259,9 @@ class CrossEncoderScorer(Scorer):
 
     def order(self, queries: np.ndarray, passages: np.ndarray) -> np.ndarray:
         """Short pairs come before long ones."""
-        return np.argsort(self.store.queries.lengths[queries] + self.store.passages.lengths[passages], kind="stable")
+        return np.argsort(
+            self.store.queries.lengths_of(queries) + self.store.passages.lengths_of(passages), kind="stable"
+        )
 
     def parts(self, passages: np.ndarray) -> Iterator[slice]:
         """Each part has as many pairs as go through the model at once if they are short."""
@@ -268,8 +270,8 @@ class CrossEncoderScorer(Scorer):
 
     def begun(self, queries: np.ndarray, passages: np.ndarray) -> ToHost:
         """Every pair is read, as many at once as their tokens allow."""
-        asked = np.minimum(self.store.queries.lengths[queries] + 2, self.use.query_length)
-        lengths = asked + np.minimum(self.store.passages.lengths[passages] + 1, self.use.length)
+        asked = np.minimum(self.store.queries.lengths_of(queries) + 2, self.use.query_length)
+        lengths = asked + np.minimum(self.store.passages.lengths_of(passages) + 1, self.use.length)
         return ToHost(torch.cat(self.at_once.each(lambda part: self._read(queries[part], passages[part]), lengths)))
 
     def _read(self, queries: np.ndarray, passages: np.ndarray) -> Tensor:

@@ -43,7 +43,7 @@ class WholeIndex(RetrievalTask):
 
     def tokens(self, examples: list[Example], sizes: np.ndarray) -> np.ndarray:
         """Tokens of each query, without a model's own markers, [n]."""
-        lengths = self.store.queries.lengths[[example.query.row for example in examples]]
+        lengths = self.store.queries.lengths_of([example.query.row for example in examples])
         return np.minimum(lengths + 2, self.step.query_length)
 
     def collate(self, examples: list[Example]) -> Arrays:

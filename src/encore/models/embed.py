@@ -44,7 +44,7 @@ def embed_texts(
         float32 [len(rows), dimension], in the order of ``rows``.
     """
     found = np.empty((len(rows), encoder.dimension), dtype=np.float32)
-    order = np.argsort(sequences.lengths[rows], kind="stable")
+    order = np.argsort(sequences.lengths_of(rows), kind="stable")
     places = [order[start : start + BLOCK] for start in range(0, len(rows), BLOCK)]
     blocks = embed_blocks(encoder, sequences, (rows[part] for part in places), length, at_once)
     for part, vectors in zip(places, blocks, strict=True):
@@ -93,8 +93,8 @@ def in_passes(
     Returns:
         The order of the rows, int64 [len(rows)], and what ``work`` gave for each pass, in this order.
     """
-    order = np.argsort(sequences.lengths[rows], kind="stable")
-    lengths = np.minimum(sequences.lengths[rows[order]] + 2, length)  # with [CLS] and [SEP]
+    order = np.argsort(sequences.lengths_of(rows), kind="stable")
+    lengths = np.minimum(sequences.lengths_of(rows[order]) + 2, length)  # with [CLS] and [SEP]
     return order, at_once.each(lambda part: work(rows[order[part]]), lengths)
 
 

@@ -98,7 +98,7 @@ def make_shard(how: Encoding, model: Path, tokens: Path, name: str, output: Path
     device = machine.prepare(numerics)
     encoder = embed.load_for_tokens(model, store).to(device).eval()
     rows = part.rows(len(store.passages))
-    documents = store.passages.names[rows.start : rows.stop]
+    documents = store.passages.names.part(rows)
     made_of = {"spec": asdict(how), "shard": name, "inputs": described(model, tokens)}
     written = SealedBlocks(state / VECTORS, canonical(made_of))
     first = max(written.count - 1, 0)  # the header is the first of what is sealed

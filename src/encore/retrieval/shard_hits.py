@@ -87,8 +87,8 @@ def merge_hits(
     passages = 0
     for shard, part in division(parts):
         found = read_results(str(part))
-        own = documents.of_rows(np.array(shard.rows(len(documents)), np.int64))
-        if hashlib.sha256(own.lines.tobytes()).hexdigest() != found["documents"]:
+        own = documents.part(shard.rows(len(documents)))
+        if hashlib.sha256(own.lines.data).hexdigest() != found["documents"]:
             raise EncoreError(f"{part} has other documents than this shard of {tokens}; {FIX}")
         passages += found["passages"]
     run = merged(parts, names, documents, min(given.depth, passages), widths(given.depth)[-1])

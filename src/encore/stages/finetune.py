@@ -69,7 +69,7 @@ class Finetune(Stage[Spec, Inputs]):
         full = example(step, shape, step.length, step.query_length)
         memory, notes = training_memory(step, full, size, self.spec.numerics)
         return Needs(
-            memory=PROCESS + 12 * size.parameters + 60 * size.passages,  # places, order and lengths of ids and texts
+            memory=PROCESS + 12 * size.parameters + 16 * size.passages,  # where each id begins
             disk=FP32 * size.parameters,
             checkpoint=36 * size.parameters,
             operations=operations,

@@ -55,7 +55,7 @@ class Search(Stage[Spec, Inputs]):
         if not parts:
             return searching(self.spec, size, size.passages)
         together = 32 * parts * min(size.queries, 256) * self.spec.depth  # hits that are sorted at once
-        memory = PROCESS + 42 * size.lines + 72 * size.passages + together
+        memory = PROCESS + 42 * size.lines + 16 * size.passages + together
         return Needs(memory, size.run_bytes, core_seconds=size.lines / LINES + parts * size.lines / HITS)
 
     def make(self, job: Job) -> Facts:

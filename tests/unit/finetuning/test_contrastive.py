@@ -113,8 +113,8 @@ def test_each_seed_learns_from_a_sample_of_its_own(store, collection):
 
 def test_targets_and_ignored_passages(task):
     examples, batch = batch_of(task, [0, 1, 2, 3])
-    passages = sorted((p for e in examples for p in e.passages), key=lambda p: task.store.passages.lengths[p])
-    lengths = task.store.passages.lengths[passages].tolist()
+    passages = sorted((p for e in examples for p in e.passages), key=lambda p: task.store.passages.lengths_of(p))
+    lengths = task.store.passages.lengths_of(passages).tolist()
     assert lengths == sorted(lengths)
     rows = np.array(rows_of(task, batch))
     assert rows[batch["places"]].tolist() == [example.passages for example in examples]

@@ -35,7 +35,7 @@ def tct(**changes):
 class Texts(list):
     def __init__(self, rows, name):
         super().__init__(np.array(row, dtype=np.uint16) for row in rows)
-        self.name, self.lengths = name, np.array([len(row) for row in rows])
+        self.name, self.lengths_of = name, np.array([len(row) for row in rows]).__getitem__
 
 
 ROWS = [[7, 8, 9], [10], list(range(20, 40)), []]

@@ -56,7 +56,7 @@ def test_no_copy_of_the_ids_is_held_to_look_them_up(tmp_path: Path) -> None:
     found, before = DocIds.open(tmp_path / "names.txt"), pa.total_allocated_bytes()
     assert found.rows(names[:9]).tolist() == list(range(9))
     assert pa.total_allocated_bytes() - before < 50_000
-    assert found._sorted.nbytes == 4 * 50_000
+    assert found._bounds.nbytes == 4 * 50_001
 
 
 def test_places_are_those_of_sorted_ids(names: list[str]) -> None:
@@ -79,6 +79,8 @@ def test_a_repeated_id_is_found_at_its_first_row() -> None:
 def test_blocks_do_not_matter(monkeypatch: pytest.MonkeyPatch) -> None:
     names = ODD + many(200)
     monkeypatch.setattr("encore.storage.document_ids.BLOCK", 7)
+    monkeypatch.setattr("encore.storage.document_ids.PART", 7)
+    monkeypatch.setattr("encore.storage.document_ids.ASKED", 5)
     found = DocIds.of(names)
     assert found.rows(names).tolist() == found.rows(found).tolist() == list(range(len(names)))
     assert list(found) == names

@@ -48,7 +48,7 @@ def measure_coverage(asked: Inspection, encoder: Encoder, store: TokenStore, hea
     pieces are those that the model reads of it, each once, special ones left out; a text without any is passed over.
     """
     rows = sample(len(store.passages), asked.texts, asked.sample)
-    rows = rows[store.passages.lengths[rows] > 0]
+    rows = rows[store.passages.lengths_of(rows) > 0]
     if not len(rows):
         raise EncoreError(f"none of {asked.texts} texts has a piece of the vocabulary; take more `texts`")
     (name, project), ks = projection(head, next(encoder.parameters()).device), sorted(asked.ks)

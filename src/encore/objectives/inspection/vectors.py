@@ -65,7 +65,7 @@ def measure_vectors(asked: Inspection, encoder: Encoder, store: TokenStore) -> d
     Vectors are those of the encoder before any linear head, of a sample of passages; shorter ones are passed over.
     """
     rows = sample(len(store.passages), asked.texts, asked.sample)
-    rows = rows[store.passages.lengths[rows] >= FEWEST]
+    rows = rows[store.passages.lengths_of(rows) >= FEWEST]
     if len(rows) < 2:
         raise EncoreError(f"fewer than two of {asked.texts} passages have {FEWEST} word pieces; take another dataset")
     texts = [store.passages[int(row)][: asked.length - 2] for row in rows]

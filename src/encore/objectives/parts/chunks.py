@@ -65,8 +65,7 @@ class Chunks:
         """
         self.sentences = sentences
         self.rooms, self.overfull = rooms, overfull
-        # Not their cached lengths, which would stay in the memory of each process: they may be hundreds of millions.
-        self.bounds, self.section = _bounds(np.diff(sentences.offsets), sections, rooms, _targets(short), overfull)
+        self.bounds, self.section = _bounds(sentences.lengths, sections, rooms, _targets(short), overfull)
         self._first_of_section = np.searchsorted(self.section, np.arange(len(sections)))
 
     def __len__(self) -> int:
