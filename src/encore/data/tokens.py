@@ -60,7 +60,7 @@ class Sequences:
         return np.diff(self.offsets)
 
     def lengths_of(self, rows: Sequence[Any] | np.ndarray) -> np.ndarray:
-        """Tokens of the texts of rows, int64 in the shape of ``rows``."""
+        """Tokens of the texts of rows, from 0, int64 in the shape of ``rows``."""
         first = np.asarray(rows, np.int64)
         return np.asarray(self.offsets[first + 1] - self.offsets[first])
 

@@ -119,6 +119,8 @@ def embed_queries(
     """The vectors of queries by their ids, float32 [queries, dimension], cut to ``length`` tokens."""
     with machine.precision(numerics, next(encoder.parameters()).device):
         rows = store.queries.names.rows(names)
+        if (rows < 0).any():
+            raise EncoreError(f"{store.folder} lacks the query {names[int(rows.argmin())]!r}; make the tokens again")
         return embed.embed_texts(encoder.query_tower, store.queries, rows, length)
 
 
@@ -265,4 +267,4 @@ def ordered(scores: np.ndarray, rows: np.ndarray, depth: int, documents: DocIds)
     own, where = np.unique(rows[tied], return_inverse=True)
     place = documents.of_rows(own).places()[where]
     rows[tied] = rows[tied][np.lexsort((-place, ties))]
-    return scores[:, :depth], rows[:, :depth]
+    return scores[:, :depth].copy(), rows[:, :depth].copy()  # no view, which would keep all hits

@@ -106,6 +106,7 @@ def merged(parts: Sequence[Path], names: Sequence[str], documents: DocIds, depth
         hits = np.hstack([shard.matrix(first, first + TOGETHER) for shard in shards])
         best.append(ordered(*unpacked(np.sort(hits, axis=1)[:, ::-1][:, :most]), depth, documents))
     scores, rows = (np.concatenate(each) for each in zip(*best, strict=True))
+    del best
     return RunMatrices.chosen(names, documents, rows, scores)
 
 

@@ -13,6 +13,9 @@ from encore.stages.base import Facts, Fields, Job, Roles, Stage
 from encore.stages.needs import FP32, PROCESS, Example, Needs, Size, training_memory
 from encore.training.schedule import total_steps
 
+NAMED = 150  # bytes of a negative's name and row, while all are read
+KEPT = 60  # negatives of a query where two sets are merged
+
 
 class Spec(Fields, Ignored):
     """The step, which passages are no negatives, what chance depends on, and whose vectors are searched."""
@@ -68,8 +71,9 @@ class Finetune(Stage[Spec, Inputs]):
             validated["validation_queries"] = max(1, round(size.asked(step.valid_split, step.validation_queries)))
         full = example(step, shape, step.length, step.query_length)
         memory, notes = training_memory(step, full, size, self.spec.numerics)
+        named = queries * size.given.get("negatives", {}).get("keep", KEPT) if "negatives" in size.given else 0
         return Needs(
-            memory=PROCESS + 12 * size.parameters + 16 * size.passages,  # where each id begins
+            memory=PROCESS + 12 * size.parameters + 16 * size.passages + NAMED * named,
             disk=FP32 * size.parameters,
             checkpoint=36 * size.parameters,
             operations=operations,

@@ -75,7 +75,9 @@ class DocIds(Sequence[str]):
     def __getitem__(self, index: slice) -> list[str]: ...
     def __getitem__(self, index: int | slice) -> str | list[str]:
         rows = range(len(self))[index]
-        return self.take(np.arange(len(self))[index]) if isinstance(rows, range) else self.take(np.array([rows]))[0]
+        if isinstance(rows, range):
+            return self.take(np.arange(rows.start, rows.stop, rows.step))
+        return self.take(np.array([rows]))[0]
 
     def __iter__(self) -> Iterator[str]:
         for first in range(0, len(self), BLOCK):
@@ -105,13 +107,13 @@ class DocIds(Sequence[str]):
         return DocIds(np.frombuffer(lines, np.uint8)[: np.frombuffer(bounds, self._bounds.dtype)[len(rows)]])
 
     def rows(self, names: Sequence[str]) -> np.ndarray:
-        """The row of each id, int64 [n]; -1 for an id that is unknown."""
+        """The first row of each id, int64 [n]; -1 for an unknown one. All ids are read for each million of these."""
         import pyarrow as pa
 
         found, kind = np.empty(len(names), dtype=np.int64), self._ended.type
         for first in range(0, len(names), ASKED):
             if isinstance(names, DocIds):
-                part = names._ended.slice(first, ASKED).cast(kind)
+                part = names.part(range(len(names))[first : first + ASKED])._ended.cast(kind)
             else:  # an id with half of a surrogate pair is merely unknown
                 part = [f"{name}\n".encode(errors="surrogatepass") for name in names[first : first + ASKED]]
             found[first : first + ASKED] = self._rows(pa.array(part, kind))
@@ -184,7 +186,7 @@ class DocIds(Sequence[str]):
         return pa.Array.from_buffers(kind, len(self), [None, pa.py_buffer(self._bounds), pa.py_buffer(self.lines)])
 
     def _rows(self, asked: pa.Array) -> np.ndarray:
-        """The row of each id with its line break, int64 [n]; of an id that occurs twice the first."""
+        """The row of each id with its line break, int64 [n]."""
         import pyarrow.compute as pc
 
         different = asked.dictionary_encode()

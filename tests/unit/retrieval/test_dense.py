@@ -1,6 +1,7 @@
 """Exact search: against a NumPy ranking, in any division into shards, ties at the cut included."""
 
 from itertools import pairwise
+from types import SimpleNamespace
 
 import faiss
 import numpy as np
@@ -8,6 +9,7 @@ import pytest
 import torch
 
 from encore.errors import EncoreError
+from encore.retrieval import dense
 from encore.retrieval.dense import LONG, SPARE, Searcher, Shard, open_shard, open_shards, speed_line
 from encore.storage.document_ids import DocIds
 
@@ -87,6 +89,21 @@ def test_ties_at_many_ranks_go_to_the_higher_ids(depth):
     run = Searcher([shard(vectors, documents)]).search(names, queries, depth)
     for name, query in zip(names, queries, strict=True):
         assert run[name].documents == by_hand(vectors, documents, query, depth)
+
+
+def test_hits_that_are_cut_off_are_not_kept():
+    """Of a view numpy keeps the whole: the hits of all shards, for each batch of queries."""
+    for kept in dense.ordered(
+        np.zeros((2, 9), np.float32), np.arange(18).reshape(2, 9), 3, DocIds.of(map(str, range(18)))
+    ):
+        assert kept.base is None
+
+
+def test_a_query_without_tokens_is_refused():
+    store = SimpleNamespace(folder="tokens", queries=SimpleNamespace(names=DocIds.of(["q1"])))
+    encoder = torch.nn.Linear(1, 1)
+    with pytest.raises(EncoreError, match="tokens lacks the query 'q2'; make the tokens again"):
+        dense.embed_queries(encoder, store, ["q1", "q2"], 8, {"precision": "fp32"})
 
 
 def test_zeros_of_both_signs_tie():
