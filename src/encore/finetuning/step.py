@@ -87,7 +87,11 @@ def finetune(
     store, collection = TokenStore(inputs.tokens), Collection(inputs.collection)
     use = ModelUse(step.length, step.query_length, _how_it_scores(step))
     validation = _validation(step, use, collection, store, ignored)
-    queries = _training_queries(step, inputs, store, collection, seed=seed, ignored=ignored)
+    mined = inputs.negatives
+    negatives, positives = (mining.read_negatives(mined), mining.read_positives(mined)) if mined else ({}, {})
+    judged = judged_queries(collection, **step.query_selection(seed), ignored=ignored, negatives=negatives)
+    queries = in_rows(judged, store, negatives, positives)
+    del negatives, positives, judged  # names of millions of passages
 
     chance = {name: number(seed, name) for name in ("projector", "topics", "heads")}
     encoder, heads = embed.load_for_tokens(inputs.weights, store), checkpoint.load_heads(inputs.weights)
@@ -129,22 +133,6 @@ def finetune(
             scorer=use.scorer,
         )
     return done
-
-
-def _training_queries(
-    step: FinetuneStep,
-    inputs: FinetuneInputs,
-    store: TokenStore,
-    collection: Collection,
-    *,
-    seed: int,
-    ignored: Ignored,
-) -> list[Query]:
-    """The judged queries that train, with their negatives in rows of the store; no name of one is kept."""
-    mined = inputs.negatives
-    negatives, positives = (mining.read_negatives(mined), mining.read_positives(mined)) if mined else ({}, {})
-    judged = judged_queries(collection, **step.query_selection(seed), ignored=ignored, negatives=negatives)
-    return in_rows(judged, store, negatives, positives)
 
 
 def _validation(
