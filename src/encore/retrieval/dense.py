@@ -172,9 +172,12 @@ def open_shards(folders: Sequence[Path], collection: Sequence[str], dimension: i
 def vectors_by_row(folders: Sequence[Path], store: TokenStore, dimension: int) -> NDArray[np.float32]:
     """The vectors of a whole collection in the order of its token store, [passages, dimension]; raises as above."""
     shards = open_shards(folders, store.passages.names, dimension)
-    found = np.empty((len(store.passages), dimension), dtype=np.float32)
+    found, names, first = np.empty((len(store.passages), dimension), dtype=np.float32), store.passages.names, 0
     for shard in shards:
-        found[store.passages.names.rows(shard.documents)] = shard.vectors
+        usual = range(first, first + len(shard.documents))
+        in_order = names.part(usual) == shard.documents
+        found[slice(usual.start, usual.stop) if in_order else names.rows(shard.documents)] = shard.vectors
+        first = usual.stop
     return found
 
 

@@ -12,8 +12,17 @@ from encore.errors import EncoreError
 from encore.retrieval import dense
 from encore.retrieval.dense import LONG, SPARE, Searcher, Shard, open_shard, open_shards, speed_line
 from encore.storage.document_ids import DocIds
+from tests.support.small_shard import write_shard
 
 DIMENSION = 64
+
+
+class Passages(list):
+    """What is needed of the token store's passages."""
+
+    def __init__(self, names):
+        super().__init__(names)
+        self.names = names
 
 
 def shard(vectors, documents):
@@ -138,6 +147,16 @@ def test_shards_must_hold_the_collection(data, tmp_path):
             open_shards(folders, documents[:90], DIMENSION)
     with pytest.raises(EncoreError, match="64 dimensions, queries have 8"):
         open_shards([one, two], documents[:90], 8)
+
+
+@pytest.mark.parametrize("order", [("one", "two"), ("two", "one")])
+def test_vectors_come_in_the_order_of_the_tokens(tmp_path, order):
+    """Whatever the order of the shards, and of the documents in each."""
+    names, vectors = DocIds.of("abcd"), np.arange(16, dtype=np.float32).reshape(4, 4)
+    for name, rows in (("one", [0, 1]), ("two", [3, 2])):
+        write_shard(tmp_path / name, names.take(np.array(rows)), 4, [vectors[rows]])
+    store = SimpleNamespace(passages=Passages(names))
+    assert np.array_equal(dense.vectors_by_row([tmp_path / name for name in order], store, 4), vectors)
 
 
 def test_a_damaged_shard_is_one_clear_line(data, tmp_path):
