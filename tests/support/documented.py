@@ -8,7 +8,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = ["README.md", "CONTRIBUTING.md", "config/README.md", "benchmarks/README.md", "tests/README.md", "docs/*.md"]
-READERS = ("cat", "awk", "ir_measures", "head", "ssh-keygen")  # tools of others that read results
+READERS = ("cat", "awk", "ir_measures", "head", "grep", "ssh-keygen")  # tools of others that read results
 TOOLS = ("snakemake", "encore", "make", "python", "pip", "pytest", "bash", "source", *READERS)
 SHELL = ("bash", "sh", "console")  # languages of fences whose every line is a command
 
