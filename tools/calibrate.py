@@ -27,7 +27,7 @@ from encore.training.batches import BatchMaker
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--config", type=Path, default=DEFAULT_RUN, help="the run whose scale decides")
-    parser.add_argument("--budget", type=float, default=2.0e12, help="floating-point operations")
+    parser.add_argument("--budget", type=float, default=3.0e11, help="floating-point operations")
     parser.add_argument("lineages", nargs="+", help="each up to its pre-training step, such as bert-base+costa")
     args = parser.parse_args()
     plan = load_plan(args.config)
