@@ -80,7 +80,7 @@ def read_run(path: str | Path, names: str = "encore") -> pd.DataFrame:
 
 
 def evaluate(run: Any, judgments: Any, measures: str | Sequence[str] = MEASURES, split: str = "test") -> Evaluation:
-    """Judge a run of anybody, by Encore and by ir-measures' trec_eval, which must agree.
+    """Judge a run of anybody, by Encore and (of large ones 200 queries) ir-measures' trec_eval, which must agree.
 
     A judged query that the run does not answer counts as 0.
 

@@ -104,7 +104,7 @@ class Cell(TablePart):
     ours: Ours | None = Field(None, description="Our number; null where there is none.")
     printed: Printed | None = Field(None, description="The paper's number; null where it prints none.")
     comparisons: dict[str, Comparison] = Field({}, description="By the comparator's row id.")
-    verdict: str = Field("", description="On an objective, under a primary column.")
+    verdict: str = Field("", description="Of objectives under primary columns, and of missing cells.")
     verdict_text: str = Field("", description="The verdict, with the smallest gain that could have been shown.")
     detectable: Number | None = Field(
         None, description="The smallest gain over all comparators alike that the verdict finds, at 80 % power."

@@ -40,7 +40,7 @@ COLUMNS = {
     "detectable": "The smallest gain that the verdict finds in 80 % ([protocol.md](protocol.md#4-significance)).",
     "queries_judged": "Queries with judgments.",
     "queries_answered": "Queries that the run of every seed answers.",
-    "verdict": "On an objective ([protocol.md](protocol.md#5-verdicts)).",
+    "verdict": "Of objectives and missing cells ([protocol.md](protocol.md#5-verdicts)).",
     "collection": "The folder of the collection, with its digest.",
     "difference": "`reproduced` less `reported`.",
     "source": "Whose printed numbers the row shows, where nothing is run.",
