@@ -11,7 +11,7 @@ from tests.support.results_pages import PROGRAM
 
 ROOT = Path(__file__).parents[3]
 RECORDS = PROGRAM.records()
-TWO_TOWER, LEAGUE, LABELS = (RECORDS[name] for name in ("real-two-tower", "league", "labels"))
+TWO_TOWER, LEAGUE, LABELS, CLS = (RECORDS[name] for name in ("real-two-tower", "league", "labels", "labels-cls"))
 
 
 def section(page: str, heading: str) -> str:
@@ -33,6 +33,7 @@ def last_step(plan, lineage):
     return plan.resolve.step(plan.resolve.lineage(lineage).steps[-1])
 
 
+PAGE_OF_CLS = " ".join((ROOT / "docs/results-real-labels-cls.md").read_text().split())
 PAGE_OF_LABELS = " ".join((ROOT / "docs/results-real-labels.md").read_text().split())
 
 
@@ -91,6 +92,29 @@ def test_the_page_says_what_another_start_gave(labels):
     names = {"none": "none", "bow": "BoW prediction", "ict": "ICT", "bfs": "BFS", "ict-bfs-wlp": "the three tasks"}
     names |= {"mlm": "further MLM", "wlp": "WLP"}
     assert ", ".join(f"{name} {other.reproduced[row]:.3f}" for row, name in names.items()) in PAGE_OF_LABELS
+
+
+def test_what_the_page_says_of_vectors_of_cls(labels, readme):
+    """All rows are below those of the mean, which are the same numbers in both records; what gains, and what not."""
+    ours, mean = (record.data("per_seed") for record in (CLS, LABELS))
+    both = ours.merge(mean, on=["table", "row", "column", "seed"])
+    assert (len(both), (both.value_x == both.value_y).all()) == (20, True)
+    cells = CLS.data("tables/real/labels-cls").set_index(["column", "row"])
+    first = LABELS.data("tables/real/labels").set_index(["column", "row"])
+    for column in ("r10-1", "r10-10"):
+        cls = cells.loc[column]
+        assert (cls.reproduced < first.loc[column].reproduced[cls.index]).all(), "The mean is better in each row"
+        assert (cls.delta_none[["mlm", "control"]] < 0).all(), "gain nothing"
+        assert cls.p_holm_none["ict"] < 0.05
+    ten = cells.loc["r10-10"]
+    assert ten.p_holm_none["bow"] > 0.05 > ten.p_holm_none["mlm"]
+    gains = [f"{cells.delta_control['r10-1', row]:.2f}" for row in ("ict", "bow")]
+    assert "all rows are lower; with 1 % ICT still gains {}, BoW prediction {} (".format(*gains) in " ".join(
+        readme.split()
+    )
+    assert f"{cells.sd.max():.3f}, with the mean up to {first.loc[['r10-1', 'r10-10']].sd.max():.3f}" in PAGE_OF_CLS
+    told = CLS.data("claims").set_index("id").verdict
+    assert (told["C179"], told["C180"], told["C181"]) == ("holds here", "holds here", "not distinguishable")
 
 
 def test_what_the_page_says_of_ten_times_the_labels(labels):
