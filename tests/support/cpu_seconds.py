@@ -35,11 +35,11 @@ def _of_process(process: int) -> float:
 
 
 def _children(process: int) -> list[int]:
-    found, threads = list[int](), f"/proc/{process}/task"
+    found = list[int]()
     with contextlib.suppress(OSError):  # a process that has ended
-        for thread in os.listdir(threads):  # no glob, which a thread that ends meanwhile stops
+        for thread in Path(f"/proc/{process}/task").iterdir():  # no glob, which a thread that ends meanwhile stops
             with contextlib.suppress(OSError):
-                found += map(int, Path(f"{threads}/{thread}/children").read_text().split())
+                found += map(int, (thread / "children").read_text().split())
     return found
 
 
