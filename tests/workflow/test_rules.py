@@ -14,7 +14,6 @@ from snakemake.settings.types import ConfigSettings, OutputSettings, ResourceSet
 from snakemake_executor_plugin_slurm.utils import set_gres_string
 
 from encore import stages
-from encore.stages import lucene_search
 from tests.support.clones import REPOSITORY, Clone
 
 ASKING = {"all", "audit", "fetch", "preflight"}
@@ -270,11 +269,6 @@ def test_the_threads_of_a_training_are_those_of_its_processes(clone: Clone) -> N
             assert (others["predict_queries"], others["search_index"]) == (threads, 3)  # FAISS searches on processors
     finally:
         (clone.root / "config/nano.yaml").write_text(text)
-
-
-def test_bm25_is_forecast_with_the_cores_that_it_gets(workflow: Any) -> None:
-    (rule,) = (rule for rule in workflow.rules if rule.name == "lucene_search")
-    assert rule.resources["_cores"]._value == lucene_search.CORES
 
 
 def test_tables_and_questions_run_beside_snakemake(workflow: Any) -> None:

@@ -8,7 +8,6 @@ from encore.stages.needs import PLAIN, Needs, Size
 
 HITS = 4e6  # that are read together, and a Java process keeps in HEAP bytes: as in retrieval/lucene.py
 HEAP = 2.0**30
-CORES = 2  # that its rule gives it
 
 
 class Spec(Fields):
@@ -43,8 +42,7 @@ class LuceneSearch(Stage[Spec, Inputs]):
         """
         held = 40 * min(size.lines, HITS) + 18 * size.lines + 100 * size.passages
         seconds = size.queries * size.passages / 330e6 + size.lines / 100e3
-        memory = PLAIN + min(size.java, HEAP) + held
-        return Needs(memory, size.run_bytes, core_seconds=seconds, cores=CORES)
+        return Needs(PLAIN + min(size.java, HEAP) + held, size.run_bytes, core_seconds=seconds)
 
     def make(self, job: Job) -> Facts:
         from encore.data.collection import Collection, topics

@@ -74,7 +74,7 @@ def test_the_page_has_what_each_stage_takes_at_138_million_passages() -> None:
 @pytest.mark.parametrize("by_shard", [False, True])
 @pytest.mark.usefixtures("bare")
 def test_preflight_names_each_job_beyond_a_node_or_a_day_and_no_other(by_shard: bool) -> None:
-    """Graphs by memory and by hours; a core's search of vectors in 16 bits by hours."""
+    """Graphs by memory and by hours; a core's search of vectors in 16 bits, and BM25 of training queries, by hours."""
     found = [line for line in forecast_of_v2(by_shard).complaints(Limits()) if not line.startswith("disk: ")]
     named = [re.fullmatch(r"(memory|time): a job of (\w+) takes .*: (\S+)", line) for line in found]
     assert [each and (each[1], each[2], re.findall("@(.*)/", each[3])) for each in named] == [
@@ -82,4 +82,5 @@ def test_preflight_names_each_job_beyond_a_node_or_a_day_and_no_other(by_shard: 
         ("time", "build_index", ["hnsw"]),
         ("memory", "search_index", ["hnsw"]),
         ("time", "search_index", ["fp16"]),
+        ("time", "lucene_search", []),
     ]
