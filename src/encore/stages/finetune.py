@@ -14,7 +14,7 @@ from encore.stages.needs import FP32, PROCESS, Example, Needs, Size, training_me
 from encore.training.schedule import total_steps
 
 NAMED = 150  # bytes of a negative's name and row, while all are read
-KEPT = 60  # negatives of a query where two sets are merged
+KEPT = 60  # negatives of a query where their spec does not say how many, as of two merged sets
 
 
 class Spec(Fields, Ignored):
@@ -71,7 +71,7 @@ class Finetune(Stage[Spec, Inputs]):
             validated["validation_queries"] = max(1, round(size.asked(step.valid_split, step.validation_queries)))
         full = example(step, shape, step.length, step.query_length)
         memory, notes = training_memory(step, full, size, self.spec.numerics)
-        named = queries * size.given.get("negatives", {}).get("keep", KEPT) if "negatives" in size.given else 0
+        named = queries * (size.given["negatives"].get("keep") or KEPT) if "negatives" in size.given else 0
         return Needs(
             memory=PROCESS + 12 * size.parameters + 16 * size.passages + NAMED * named,
             disk=FP32 * size.parameters,
