@@ -56,7 +56,7 @@ class Sequences:
 
     @property
     def lengths(self) -> np.ndarray:
-        """Tokens of each text, int64; those of all texts, so that nothing long-lived should hold them."""
+        """Tokens of each text, int64; computed each time, so take ``lengths_of`` for some texts."""
         return np.diff(self.offsets)
 
     def lengths_of(self, rows: Sequence[Any] | np.ndarray) -> np.ndarray:

@@ -91,7 +91,7 @@ def finetune(
     negatives, positives = (mining.read_negatives(mined), mining.read_positives(mined)) if mined else ({}, {})
     judged = judged_queries(collection, **step.query_selection(seed), ignored=ignored, negatives=negatives)
     queries = in_rows(judged, store, negatives, positives)
-    del negatives, positives, judged  # names of millions of passages
+    del negatives, positives, judged  # ids of millions of passages, which training does not read
 
     chance = {name: number(seed, name) for name in ("projector", "topics", "heads")}
     encoder, heads = embed.load_for_tokens(inputs.weights, store), checkpoint.load_heads(inputs.weights)

@@ -13,8 +13,8 @@ from encore.stages.base import Facts, Fields, Job, Roles, Stage
 from encore.stages.needs import FP32, PROCESS, Example, Needs, Size, training_memory
 from encore.training.schedule import total_steps
 
-NAMED = 150  # bytes of a negative's name and row, while all are read
-KEPT = 60  # negatives of a query where their spec does not say how many, as of two merged sets
+NEGATIVE = 150  # bytes of a negative's id and row, while all are read
+KEPT = 60  # negatives of a query, where the spec does not say: two merged sets of 30
 
 
 class Spec(Fields, Ignored):
@@ -71,9 +71,9 @@ class Finetune(Stage[Spec, Inputs]):
             validated["validation_queries"] = max(1, round(size.asked(step.valid_split, step.validation_queries)))
         full = example(step, shape, step.length, step.query_length)
         memory, notes = training_memory(step, full, size, self.spec.numerics)
-        named = queries * (size.given["negatives"].get("keep") or KEPT) if "negatives" in size.given else 0
+        negatives = queries * (size.given["negatives"].get("keep") or KEPT) if "negatives" in size.given else 0
         return Needs(
-            memory=PROCESS + 12 * size.parameters + 16 * size.passages + NAMED * named,
+            memory=PROCESS + 12 * size.parameters + 16 * size.passages + NEGATIVE * negatives,
             disk=FP32 * size.parameters,
             checkpoint=36 * size.parameters,
             operations=operations,

@@ -70,4 +70,4 @@ def test_names_of_negatives_take_the_memory_that_is_forecast(kept: int, tmp_path
     finally:
         tracemalloc.stop()
     assert sum(len(query.negatives) for query in queries) > 190 * kept
-    assert finetune.NAMED / 2 < peak < 2 * finetune.NAMED
+    assert finetune.NEGATIVE / 2 < peak < 2 * finetune.NEGATIVE
